@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright (c) 2026 the turnmeter authors
+ */
+/*
+ * A preset's URL has the path in front of which the provider serves nothing
+ * that a client needs; where it serves several APIs side by side (DeepSeek's
+ * /anthropic, Ollama's /api and /v1), the path is left to the client. A user's
+ * section of the same name overrides single keys.
+ *
+ * Azure OpenAI, Bedrock, Vertex and Cloudflare have a host or path of the
+ * account's own: they need a section of the user's.
+ */
+#include "presets.h"
+
+const struct preset presets[] = {
+    {.name = "anthropic", .url = "https://api.anthropic.com", .version = "v1"},
+    {.name = "openai", .url = "https://api.openai.com/v1"},
+    {.name = "gemini",
+	.url = "https://generativelanguage.googleapis.com",
+	.price_provider = "google"},
+    {.name = "openrouter", .url = "https://openrouter.ai/api/v1"},
+    {.name = "opencode", .url = "https://opencode.ai/zen/v1"},
+    {.name = "chatgpt",
+	.url = "https://chatgpt.com/backend-api/codex",
+	.protocol = "openai-responses",
+	.price_provider = "openai"},
+    {.name = "github-copilot", .url = "https://api.githubcopilot.com"},
+    {.name = "github-models", .url = "https://models.github.ai/inference"},
+    {.name = "cerebras", .url = "https://api.cerebras.ai/v1"},
+    {.name = "groq", .url = "https://api.groq.com/openai/v1"},
+    {.name = "mistral", .url = "https://api.mistral.ai/v1"},
+    {.name = "codestral",
+	.url = "https://codestral.mistral.ai/v1",
+	.price_provider = "mistral"},
+    {.name = "xai", .url = "https://api.x.ai/v1", .price_provider = "x-ai"},
+    {.name = "deepseek", .url = "https://api.deepseek.com"},
+    {.name = "moonshot",
+	.url = "https://api.moonshot.ai/v1",
+	.price_provider = "moonshotai"},
+    {.name = "moonshot-cn",
+	.url = "https://api.moonshot.cn/v1",
+	.price_provider = "moonshotai"},
+    {.name = "zai", .url = "https://api.z.ai/api/paas/v4"},
+    {.name = "zai-coding",
+	.url = "https://api.z.ai/api/coding/paas/v4",
+	.price_provider = "zai"},
+    {.name = "zai-anthropic",
+	.url = "https://api.z.ai/api/anthropic",
+	.version = "v1",
+	.price_provider = "zai"},
+    {.name = "zhipu",
+	.url = "https://open.bigmodel.cn/api/paas/v4",
+	.price_provider = "zhipuai"},
+    {.name = "together", .url = "https://api.together.xyz/v1"},
+    {.name = "fireworks", .url = "https://api.fireworks.ai/inference/v1"},
+    {.name = "perplexity", .url = "https://api.perplexity.ai"},
+    {.name = "cohere", .url = "https://api.cohere.com"},
+    {.name = "sambanova", .url = "https://api.sambanova.ai/v1"},
+    {.name = "nebius", .url = "https://api.studio.nebius.com/v1"},
+    {.name = "huggingface", .url = "https://router.huggingface.co/v1"},
+    {.name = "nvidia", .url = "https://integrate.api.nvidia.com/v1"},
+    {.name = "deepinfra", .url = "https://api.deepinfra.com/v1/openai"},
+    {.name = "novita", .url = "https://api.novita.ai/v3/openai"},
+    {.name = "hyperbolic", .url = "https://api.hyperbolic.xyz/v1"},
+    {.name = "baseten", .url = "https://inference.baseten.co/v1"},
+    {.name = "chutes", .url = "https://llm.chutes.ai/v1"},
+    {.name = "minimax", .url = "https://api.minimax.io/v1"},
+    {.name = "minimax-anthropic",
+	.url = "https://api.minimax.io/anthropic",
+	.version = "v1",
+	.price_provider = "minimax"},
+    {.name = "dashscope",
+	.url = "https://dashscope.aliyuncs.com/compatible-mode/v1"},
+    {.name = "dashscope-intl",
+	.url = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+	.price_provider = "dashscope"},
+    {.name = "kilo",
+	.url = "https://kilocode.ai/api/openrouter",
+	.price_provider = "openrouter"},
+    {.name = "vercel", .url = "https://ai-gateway.vercel.sh/v1"},
+    {.name = "requesty", .url = "https://router.requesty.ai/v1"},
+    {.name = "inception", .url = "https://api.inceptionlabs.ai/v1"},
+    {.name = "digitalocean", .url = "https://inference.do-ai.run/v1"},
+    {.name = "scaleway", .url = "https://api.scaleway.ai/v1"},
+    {.name = "venice", .url = "https://api.venice.ai/api/v1"},
+    {.name = "voyage",
+	.url = "https://api.voyageai.com/v1",
+	.price_provider = "voyageai"},
+    {.name = "jina", .url = "https://api.jina.ai/v1"},
+
+    {.name = "ollama", .url = "http://127.0.0.1:11434"},
+    {.name = "llamacpp", .url = "http://127.0.0.1:8080"},
+    {.name = "lmstudio", .url = "http://127.0.0.1:1234"},
+    {.name = "vllm", .url = "http://127.0.0.1:8000"},
+    {.name = "sglang", .url = "http://127.0.0.1:30000"},
+    {.name = "litellm", .url = "http://127.0.0.1:4000"},
+    {.name = "jan", .url = "http://127.0.0.1:1337"},
+    {.name = "koboldcpp", .url = "http://127.0.0.1:5001"},
+    {.name = "tabbyapi", .url = "http://127.0.0.1:5000"},
+    {.name = "docker", .url = "http://127.0.0.1:12434/engines/v1"},
+};
+
+const size_t n_presets = sizeof(presets) / sizeof(presets[0]);
