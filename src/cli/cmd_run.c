@@ -34,6 +34,7 @@ enum {
 	RUN_START_MS = 5000,
 	RUN_PAUSE_MS = 25,
 	RUN_ARGS_MAX = 64,
+	RUN_LOG_BYTES = 2048,
 	RUN_NOT_FOUND = 127,
 	RUN_NOT_RUN = 126
 };
@@ -63,16 +64,26 @@ run_make_folder(const char *path)
 	}
 }
 
+/* What the daemon that did not come up has said: LOG from byte START on. */
+static void
+run_show_log(int log, off_t start)
+{
+	char text[RUN_LOG_BYTES];
+	ssize_t n = pread(log, text, sizeof(text), start);
+
+	if (n > 0)
+		fwrite(text, 1, (size_t)n, stderr);
+}
+
 /* Never returns: in the child of a child, the daemon. */
 static void
-run_become_daemon(const struct cli_call *call, const char *log)
+run_become_daemon(const struct cli_call *call, int log)
 {
 	const char *args[RUN_ARGS_MAX] = {"turnmeter", "serve"};
 	char program[PATH_MAX];
 	ssize_t length;
 	size_t n = 2;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	for (size_t i = 0; i < call->n_values && n + 3 < RUN_ARGS_MAX; i++) {
 		if (strcmp(call->names[i], "config") == 0)
@@ -84,8 +95,8 @@ run_become_daemon(const struct cli_call *call, const char *log)
 		args[n++] = call->values[i];
 	}
 	args[n] = NULL;
-	if (null < 0 || fd < 0 || dup2(null, 0) < 0 || dup2(fd, 1) < 0 ||
-	    dup2(fd, 2) < 0)
+	if (null < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 ||
+	    dup2(log, 2) < 0)
 		_exit(RUN_NOT_RUN);
 	/* By its path, so that it has its name in ps; by the link where the
 	 * file was replaced meanwhile. */
@@ -100,7 +111,7 @@ run_become_daemon(const struct cli_call *call, const char *log)
 
 /* A daemon that is nobody's child. 0 or -errno. */
 static int
-run_fork_daemon(const struct cli_call *call, const char *log)
+run_fork_daemon(const struct cli_call *call, int log)
 {
 	pid_t pid = fork();
 	int state;
@@ -131,38 +142,57 @@ run_is_up(const char *base_url, const struct config *c)
 	return health != NULL;
 }
 
+/* Whether a daemon answers within the time that a start may take. */
+static bool
+run_await(const char *base_url, const struct config *c)
+{
+	const struct timespec pause = {0, RUN_PAUSE_MS * 1000000};
+	int64_t until = clock_now_ns() + (int64_t)RUN_START_MS * 1000000;
+
+	while (clock_now_ns() < until) {
+		if (run_is_up(base_url, c))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 /* 0, or an exit status. */
 static int
 run_ensure_daemon(const struct cli_call *call, const struct config *c)
 {
-	const struct timespec pause = {0, RUN_PAUSE_MS * 1000000};
-	char base_url[256], log[FILES_PATH_BYTES];
-	int64_t until;
-	int result;
+	char base_url[256], path[FILES_PATH_BYTES];
+	int log, result, status = 0;
+	off_t start;
 
 	reading_base_url(c, base_url, sizeof(base_url));
 	if (run_is_up(base_url, c))
 		return 0;
-	run_log_path(c, log);
-	run_make_folder(log);
-	result = run_fork_daemon(call, log);
-	if (result != 0)
+	run_log_path(c, path);
+	run_make_folder(path);
+	log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (log < 0)
 		return cli_fail(call, CLI_FAILED,
+		    "no daemon can be started: %s: %s", path, strerror(errno));
+	start = lseek(log, 0, SEEK_END);
+	result = run_fork_daemon(call, log);
+	if (result != 0) {
+		status = cli_fail(call, CLI_FAILED,
 		    "no daemon can be started: %s", strerror(-result));
-	until = clock_now_ns() + (int64_t)RUN_START_MS * 1000000;
-	while (clock_now_ns() < until) {
-		if (run_is_up(base_url, c)) {
-			fprintf(stderr,
-			    "turnmeter: started a daemon on %s; it stays, its "
-			    "messages are in %s\n",
-			    c->listen, log);
-			return 0;
-		}
-		nanosleep(&pause, NULL);
+	} else if (run_await(base_url, c)) {
+		fprintf(stderr,
+		    "turnmeter: started a daemon on %s; it stays, its "
+		    "messages are in %s\n",
+		    c->listen, path);
+	} else {
+		status = cli_fail(call, CLI_UNREACHABLE,
+		    "the daemon that was started does not answer at %s; it "
+		    "said (%s):",
+		    c->listen, path);
+		run_show_log(log, start);
 	}
-	return cli_fail(call, CLI_UNREACHABLE,
-	    "the daemon that was started does not answer at %s: see %s",
-	    c->listen, log);
+	close(log);
+	return status;
 }
 
 /* Whether the command line of a Codex sets its base URL itself. */

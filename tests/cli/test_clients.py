@@ -143,6 +143,24 @@ def test_env_keeps_what_is_set(home):
     assert again["ANTHROPIC_BASE_URL"] == told["ANTHROPIC_BASE_URL"]
 
 
+def test_run_says_why_no_daemon_comes_up(home):
+    home.listen(1)
+    home.database.write_bytes(b"no database" * 500)
+    done = home.run("run", "true")
+    assert done.returncode == 3
+    assert "does not answer at 127.0.0.1:1" in done.stderr
+    assert "cannot" in done.stderr.splitlines()[-1]
+
+
+def test_run_says_that_it_cannot_write(home):
+    home.listen(1)
+    (home.state / "serve.log").mkdir()
+    done = home.run("run", "true")
+    assert done.returncode == 1
+    assert "no daemon can be started: %s: Is a directory" % (
+        home.state / "serve.log") in done.stderr
+
+
 def test_project_of_the_folder(home):
     """`.` means the same to run, env and connect."""
     done = home.run("env", "--project", ".", cwd=home.path)
