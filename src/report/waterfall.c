@@ -205,6 +205,10 @@ waterfall_head(const struct turn *t, size_t width, struct buf *out)
 	    t->session_source != NULL ? t->session_source : "",
 	    t->session_source != NULL ? ")" : "",
 	    t->kind != TURN_KIND_NULL ? turn_kind_name(t->kind) : "?");
+	if (t->project != NULL)
+		waterfall_line(out, width, "project %s%s%s", t->project,
+		    t->branch != NULL ? "   branch " : "",
+		    t->branch != NULL ? t->branch : "");
 	turn_view_outcome(t, what, sizeof(what));
 	if (t->status != TURN_NULL)
 		waterfall_line(out, width,
@@ -282,6 +286,28 @@ waterfall_speeds(const struct turn *t, size_t width, struct buf *out)
 	    got, t->streaming == 0 ? "   not streamed" : "");
 }
 
+/* What the request held, by sizes: nothing else of it is known. */
+static void
+waterfall_request(const struct turn *t, size_t width, struct buf *out)
+{
+	char messages[FORMAT_BYTES], system[FORMAT_BYTES], tools[FORMAT_BYTES];
+	char user[FORMAT_BYTES], answers[FORMAT_BYTES], results[FORMAT_BYTES];
+
+	if (t->n_messages == TURN_NULL)
+		return;
+	format_count(t->n_messages, messages);
+	format_bytes(t->context_system_bytes, system);
+	format_bytes(t->context_tools_bytes, tools);
+	format_bytes(t->context_user_bytes, user);
+	format_bytes(t->context_assistant_bytes, answers);
+	format_bytes(t->context_results_bytes, results);
+	waterfall_line(out, width,
+	    "context   %s message%s   system %s   tools %s   user %s   "
+	    "assistant %s   results %s",
+	    messages, t->n_messages == 1 ? "" : "s", system, tools, user,
+	    answers, results);
+}
+
 static void
 waterfall_tools(const struct turn *t, size_t width, struct buf *out)
 {
@@ -328,6 +354,7 @@ waterfall_print(const struct turn *t, size_t width, struct buf *out)
 	waterfall_tokens(t, width, out);
 	buf_append(out, "\n", 1);
 	waterfall_speeds(t, width, out);
+	waterfall_request(t, width, out);
 	waterfall_tools(t, width, out);
 	waterfall_flags(t, width, out);
 }

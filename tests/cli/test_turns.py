@@ -176,6 +176,20 @@ def test_explain_in_words(home, example):
     assert "generation starts" not in out
 
 
+def test_explain_tells_the_context(home, example):
+    home.turns([example(1, context_system_bytes=12000, context_tools_bytes=0,
+                        context_user_bytes=None, project="shop",
+                        branch="main"),
+                example(2, n_messages=None)])
+    out = home.run("explain", "1", env={"COLUMNS": "100"}).stdout
+    line = next(x for x in out.splitlines() if x.startswith("context "))
+    assert "5 messages" in line and "system 12.0 kB" in line
+    assert "tools 0 B" in line and "user ?" in line
+    assert "\nproject shop   branch main\n" in out
+    out = home.run("explain", "2").stdout
+    assert "\ncontext " not in out and "\nproject " not in out
+
+
 def test_every_flag_of_the_source_has_words(home, example):
     """A flag that some room sets is one that explain can tell."""
     import os
