@@ -41,6 +41,7 @@ struct status {
 	json_t *health; /* NULL: not reachable */
 	char reason[256];
 	struct day day;
+	bool has_turns; /* of any day */
 	struct buf out;
 };
 
@@ -197,7 +198,7 @@ status_print(struct status *s)
 	status_print_daemon(s);
 	status_print_day(s);
 	status_print_live(s);
-	if (s->day.last == NULL && s->reading.store_error == NULL)
+	if (!s->has_turns && s->reading.store_error == NULL)
 		buf_printf(&s->out,
 		    "point a client here: turnmeter run -- opencode (this "
 		    "once) "
@@ -281,11 +282,21 @@ status_print_line(struct status *s)
 	buf_append(&s->out, "\n", 1);
 }
 
+static bool
+status_any(void *cls, const struct turn *t)
+{
+	struct status *s = cls;
+
+	s->has_turns = t != NULL;
+	return false;
+}
+
 static int
 status_collect(struct status *s, bool is_line)
 {
 	struct store_query q = {0};
 	char folder[4096], base_url[256];
+	int result;
 
 	reading_base_url(s->reading.config, base_url, sizeof(base_url));
 	s->health = follow_get(base_url, s->reading.config->token, "health",
@@ -300,6 +311,11 @@ status_collect(struct status *s, bool is_line)
 		return store_reader_turns(
 		    s->reading.store, &q, status_last, &s->day);
 	}
+	q.n = 1;
+	result = store_reader_turns(s->reading.store, &q, status_any, s);
+	if (result != 0)
+		return result;
+	q.n = 0;
 	q.since_ms = when_day_of(clock_wall_ms()).start_ms;
 	return store_reader_turns(s->reading.store, &q, day_add, &s->day);
 }

@@ -79,6 +79,14 @@ def test_json_numbers_are_those_of_turns(home, feed, example):
     assert '"sent_ms":0.138556,' in home.run("status", "--json").stdout
 
 
+def test_a_new_day_is_not_a_new_user(home, feed, example):
+    home.listen(feed.port)
+    assert "point a client here" in home.run().stdout
+    home.turns([example(1, started_at=time_of(now() - 3 * 86400000))])
+    seen = home.run().stdout
+    assert "no turn yet" in seen and "point a client here" not in seen
+
+
 def test_nothing_known_is_not_0(home, feed, example):
     home.listen(feed.port)
     home.turns([example(1, started_at=time_of(now()), usage_source="none",
