@@ -124,6 +124,19 @@ admin_stream_close(struct admin_stream *s)
 	exchange_mark(s->exchange);
 }
 
+/* Ends the stream as its owner would, who is told, and sends no more. */
+void
+admin_drain(struct exchange *x)
+{
+	struct admin_stream *s = x->stream;
+	void (*gone)(void *) = s->gone;
+	void *cls = s->gone_cls;
+
+	admin_stream_close(s);
+	if (gone != NULL)
+		gone(cls);
+}
+
 void
 admin_begin(struct exchange *x)
 {

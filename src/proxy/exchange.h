@@ -335,6 +335,7 @@ void load_leave(struct exchange *x);
 /* -- admin.c ---------------------------------------------------------- */
 
 void admin_begin(struct exchange *x);
+void admin_drain(struct exchange *x); /* ends its stream; GONE is told */
 enum MHD_Result admin_answer(struct exchange *x);
 bool admin_is_ready(const struct exchange *x);
 void admin_client_gone(struct exchange *x);

@@ -674,7 +674,7 @@ server_drain(struct proxy *p)
 	server_stop_listening(p);
 	for (struct exchange *x = p->exchanges; x != NULL; x = x->next)
 		if (x->stream != NULL)
-			admin_stream_close(x->stream);
+			admin_drain(x);
 	/* Idle connections are closed, so that their clients ask anew and
 	 * find whoever listens then. */
 	for (struct client *c = p->clients; c != NULL; c = c->next)
