@@ -52,6 +52,22 @@ def refuses(daemon):
         return True
 
 
+def test_stream_outlives_the_readers_of_the_feed(daemon, up):
+    """Goal: a drain closes the feed under its readers; what the stream that
+    goes on has to tell is told to nobody, and it ends as it should."""
+    reader = daemon.client()
+    reader.request(b"GET", b"/_turnmeter/events")
+    events = reader.body_pieces(reader.head())
+    assert b"hello" in next(events)
+    held = Held(daemon, up)
+    daemon.signal(signal.SIGTERM)
+    for _ in events:
+        pass
+    held.finish()
+    assert daemon.wait() == 0
+    assert daemon.final_turn()["outcome"] == "ok"
+
+
 def test_streams_end_in_peace(daemon, up):
     """Goal: SIGTERM stops accepting, the stream in flight goes on to its
     end, then the daemon ends with status 0."""
