@@ -144,6 +144,8 @@ transfer_on_header(char *data, size_t size, size_t n_items, void *cls)
 			return 0;
 		return n_all;
 	}
+	if (t->status == 101 && n == 0)
+		return 0; /* nobody asked for it, and nothing need follow */
 	if (t->status < 200)
 		return n_all;
 	if (t->is_head_done) {
