@@ -108,7 +108,9 @@ cmd_sim_write_port(const char *file, int port)
 
 	if (asprintf(&temporary, "%s.%ld", file, (long)getpid()) < 0)
 		return -ENOMEM;
-	f = fopen(temporary, "we");
+	/* Anew: a link of somebody else's is not followed. */
+	unlink(temporary);
+	f = fopen(temporary, "wxe");
 	if (f == NULL) {
 		r = -errno;
 		goto out;

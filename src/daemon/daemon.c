@@ -255,7 +255,9 @@ daemon_write_port(const char *path, int port)
 	FILE *f;
 
 	snprintf(aside, sizeof(aside), "%s.new", path);
-	f = fopen(aside, "we");
+	/* Anew: a link of somebody else's is not followed. */
+	unlink(aside);
+	f = fopen(aside, "wxe");
 	if (f == NULL)
 		return -errno;
 	fprintf(f, "%d\n", port);
