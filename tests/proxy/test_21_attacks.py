@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the turnmeter authors
 """Hostile peers on every side, and what they once broke."""
 import json
+import os
 import resource
 import socket
 import threading
@@ -152,12 +153,14 @@ def test_trailers_frame_nothing(daemon, up):
     assert up.request.trailers == good
 
 
-def test_an_unasked_101(daemon, up):
+@pytest.mark.parametrize("behind", [b"hello", b""])
+def test_an_unasked_101(daemon, up, behind):
     """Goal: nobody switches protocols, and nobody waits for it."""
     def script(connection):
         connection.take()
         connection.send(b"HTTP/1.1 101 Switching Protocols\r\n"
-                        b"Upgrade: x\r\nConnection: upgrade\r\n\r\nhello")
+                        b"Upgrade: x\r\nConnection: upgrade\r\n\r\n"
+                        + behind)
         connection.wait_closed()
 
     up.script(script)
@@ -227,3 +230,17 @@ def test_an_abandoned_connect_leaves_no_stale_socket(new_daemon, up):
             assert keeper.ask(b"POST", b"/up/x", body=b"a").body == b"ok"
     for sock in fillers + [full]:
         sock.close()
+
+
+def test_the_port_file_follows_no_link(daemon):
+    """Goal: a link that somebody laid where the port is written aside, in
+    a folder that many may write, costs its target nothing."""
+    victim = os.path.join(daemon.folder, "victim")
+    with open(victim, "w", encoding="ascii") as file:
+        file.write("precious")
+    daemon.stop()
+    os.symlink(victim, daemon.port_file + ".new")
+    daemon.start()
+    with open(victim, encoding="ascii") as file:
+        assert file.read() == "precious"
+    assert daemon.health()
