@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/port_file.h"
 #include "sim/sim.h"
 
 static const struct cli_option cmd_sim_options[] = {
@@ -98,33 +99,6 @@ cmd_sim_setup(const struct cli_call *call, struct sim_setup *setup)
 	return true;
 }
 
-/* A reader of FILE sees the whole port or no file. 0 or -errno. */
-static int
-cmd_sim_write_port(const char *file, int port)
-{
-	char *temporary;
-	FILE *f;
-	int r = 0;
-
-	if (asprintf(&temporary, "%s.%ld", file, (long)getpid()) < 0)
-		return -ENOMEM;
-	/* Anew: a link of somebody else's is not followed. */
-	unlink(temporary);
-	f = fopen(temporary, "wxe");
-	if (f == NULL) {
-		r = -errno;
-		goto out;
-	}
-	fprintf(f, "%d\n", port);
-	if (fclose(f) != 0 || rename(temporary, file) != 0) {
-		r = -errno;
-		unlink(temporary);
-	}
-out:
-	free(temporary);
-	return r;
-}
-
 static int
 cmd_sim_run(const struct cli_call *call)
 {
@@ -147,7 +121,7 @@ cmd_sim_run(const struct cli_call *call)
 		return cli_fail(call, CLI_FAILED, "127.0.0.1:%d: %s",
 		    setup.port, strerror(-r));
 	if (port_file != NULL)
-		r = cmd_sim_write_port(port_file, sim_port(sim));
+		r = port_file_write(port_file, sim_port(sim));
 	if (r != 0) {
 		cli_fail(call, 0, "%s: %s", port_file, strerror(-r));
 	} else {

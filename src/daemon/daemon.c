@@ -26,6 +26,7 @@
 
 #include "base/keyhash.h"
 #include "base/log.h"
+#include "base/port_file.h"
 #include "config/config.h"
 #include "live/api.h"
 #include "live/feed.h"
@@ -248,24 +249,6 @@ daemon_port_of(int fd)
 	return ntohs(((struct sockaddr_in *)&a)->sin_port);
 }
 
-static int
-daemon_write_port(const char *path, int port)
-{
-	char aside[4096];
-	FILE *f;
-
-	snprintf(aside, sizeof(aside), "%s.new", path);
-	/* Anew: a link of somebody else's is not followed. */
-	unlink(aside);
-	f = fopen(aside, "wxe");
-	if (f == NULL)
-		return -errno;
-	fprintf(f, "%d\n", port);
-	if (fclose(f) != 0 || rename(aside, path) < 0)
-		return -errno;
-	return 0;
-}
-
 static void
 daemon_state(void *cls, struct api_state *state_out)
 {
@@ -398,7 +381,7 @@ daemon_serve(const struct daemon_setup *setup)
 		goto out;
 	daemon_on_watch(&d);
 	if (setup->port_file != NULL)
-		r = daemon_write_port(setup->port_file, d.port);
+		r = port_file_write(setup->port_file, d.port);
 	if (r < 0) {
 		log_err("cannot write %s: %s", setup->port_file, strerror(-r));
 		goto out;

@@ -132,7 +132,6 @@ struct exchange {
 	struct MHD_Connection *connection;
 	struct config_ref *config;
 	int64_t t0_ns;
-	int64_t wall_ms;
 	char *target;           /* as received */
 	const char *raw_target; /* the same in the connection's buffer */
 	char *method;
@@ -223,7 +222,6 @@ struct proxy {
 };
 
 struct exchange *exchange_check(void *cls);
-const char *exchange_state_name(enum exchange_state state);
 void exchange_set_state(struct exchange *x, enum exchange_state state);
 
 /* Has the exchange looked at in this turn of the loop. */
@@ -352,6 +350,5 @@ bool header_is_hop(const char *name, size_t n, const char *connection);
 bool header_name_is_token(const char *name, size_t n);
 /* Not what frames or routes a message, nor what is no name. */
 bool header_may_trail(const char *name);
-bool header_has_token(const char *list, const char *token);
 
 #endif

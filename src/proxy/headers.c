@@ -41,12 +41,6 @@ header_list_has(const char *list, const char *name, size_t n)
 }
 
 bool
-header_has_token(const char *list, const char *token)
-{
-	return header_list_has(list, token, strlen(token));
-}
-
-bool
 header_is_hop(const char *name, size_t n, const char *connection)
 {
 	for (size_t i = 0; i < sizeof(header_hops) / sizeof(*header_hops); i++)

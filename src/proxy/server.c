@@ -38,19 +38,6 @@ enum {
 	SERVER_ACCEPT_PAUSE_MS = 100
 };
 
-static const char *const exchange_states[] = {
-    [EXCHANGE_NEW] = "new",
-    [EXCHANGE_OWN] = "own",
-    [EXCHANGE_ADMIN] = "admin",
-    [EXCHANGE_RECEIVING] = "receiving",
-    [EXCHANGE_WAITING] = "waiting",
-    [EXCHANGE_ANSWERING] = "answering",
-    [EXCHANGE_GONE] = "gone",
-};
-_Static_assert(
-    sizeof(exchange_states) / sizeof(*exchange_states) == EXCHANGE_STATE_COUNT,
-    "a name for each state");
-
 /* The allowed moves; to GONE from everywhere. */
 static const unsigned exchange_moves[EXCHANGE_STATE_COUNT] = {
     [EXCHANGE_NEW] = 1u << EXCHANGE_OWN | 1u << EXCHANGE_ADMIN |
@@ -68,12 +55,6 @@ exchange_check(void *cls)
 
 	assert(x != NULL && x->magic == EXCHANGE_MAGIC);
 	return x;
-}
-
-const char *
-exchange_state_name(enum exchange_state state)
-{
-	return exchange_states[state];
 }
 
 void
